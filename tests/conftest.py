@@ -9,6 +9,7 @@ import pytest
 from tests.harness.broker import BrokerProcess
 from tests.harness.sandbox import Sandbox
 from tests.harness.tmux_server import TmuxServer
+from tests.harness.world import World
 
 
 @pytest.fixture
@@ -34,4 +35,16 @@ def broker(sandbox: Sandbox) -> Iterator[BrokerProcess]:
     process = BrokerProcess(sandbox)
     process.start()
     yield process
+    process.close()
+
+
+@pytest.fixture
+def world(sandbox: Sandbox, tmux: TmuxServer) -> Iterator[World]:
+    """tmux, broker and agents together."""
+    tmux.new_session("desk", "cat")
+    process = BrokerProcess(sandbox)
+    process.start()
+    out = World(sandbox, tmux, process)
+    yield out
+    out.close()
     process.close()

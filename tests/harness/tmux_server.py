@@ -42,7 +42,7 @@ class TmuxServer:
 
     def new_session(self, name: str, *command: str, size: tuple[int, int] = (100, 30)) -> str:
         """A detached session; the id of its pane."""
-        return self.tmux(
+        pane = self.tmux(
             "new-session",
             "-d",
             "-P",
@@ -56,6 +56,8 @@ class TmuxServer:
             str(size[1]),
             *command,
         )
+        # On a busy machine tmux's client now and then ends before what -P printed has come.
+        return pane or self.tmux("list-panes", "-t", f"={name}:", "-F", "#{pane_id}")
 
     def new_window(self, session: str, *command: str) -> str:
         """A window behind the current one; the id of its pane."""

@@ -1,0 +1,1 @@
+"""Wiring Trail Boss into other programs' files, and out of them again, byte for byte."""
