@@ -83,8 +83,11 @@ def read(raw: bytes) -> Status | None:
     )
 
 
-def claim(status: Status, checked_at: int) -> Claim | None:
-    """What the status says; None for a word that nobody knows, or none yet."""
+def claim(status: Status, checked_at: int, text: str = "") -> Claim | None:
+    """What the status says; None for a word that nobody knows, or none yet.
+
+    `text` is what it waits for in words, where something else has told.
+    """
     says = {"busy": "going", "waiting": "stuck", "idle": "idle", "shell": "idle"}.get(
         status.status or ""
     )
@@ -95,6 +98,7 @@ def claim(status: Status, checked_at: int) -> Claim | None:
         at=status.updated_at,
         says=says,  # type: ignore[arg-type]
         reason={"stuck": "permission", "idle": "stopped"}.get(says),
+        text=text if says == "stuck" else "",
         cause=status.waiting_for if says == "stuck" else status.status,
         detail={"started_at": status.started_at},
         checked_at=checked_at,

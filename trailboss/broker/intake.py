@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from trailboss.broker.headless import is_headless
 from trailboss.core.board import Board
 from trailboss.emit import journal
 from trailboss.events import BadEvent, Event
@@ -38,6 +39,7 @@ class Intake:
         self.uncommitted: list[tuple[str, int]] = []
         self.journalled: set[str] = set()
         self._ids: OrderedDict[str, None] = OrderedDict.fromkeys(known_ids)
+        self._headless: OrderedDict[str, None] = OrderedDict()
         self._last: dict[str, tuple[bytes, int]] = {}
 
     def frames(self, frames: list[bytes], now: int) -> bool:
@@ -67,10 +69,20 @@ class Intake:
         while len(self._ids) > IDS_KEPT:
             self._ids.popitem(last=False)
         self.uncommitted.append((event.id, now))
-        if self._is_twin(event):
+        if self._is_twin(event) or self._is_headless(event):
             return False
         self.board.apply(event, now)
         return True
+
+    def _is_headless(self, event: Event) -> bool:
+        """Whether it is of a run that asks nobody; decided once, by its first event."""
+        if event.session_id in self.board.sessions:
+            return False
+        if event.session_id not in self._headless and is_headless(event):
+            self._headless[event.session_id] = None
+            while len(self._headless) > IDS_KEPT:
+                self._headless.popitem(last=False)
+        return event.session_id in self._headless
 
     def _is_twin(self, event: Event) -> bool:
         """Whether the session's event before this one was the very same."""

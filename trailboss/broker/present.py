@@ -28,6 +28,8 @@ def item(session: Session, now: int, position: int | None, target_of: TargetOf) 
     detail = visible_detail(verdict.detail)
     if session.attach and pane is None:
         detail["attach"] = session.attach
+    if session.suspended:
+        detail["suspended"] = True
     return {
         "session_id": session.session_id,
         "harness": session.harness,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trailboss.adapters import claude_registry
+from trailboss.broker import processes
 from trailboss.broker.fleet import Fleet
 from trailboss.broker.survey import Findings, Known, Live, Survey, Unclaimed, homes_of
 from trailboss.core.board import Board, Session
@@ -45,6 +46,7 @@ class Reconciler:
         self._running = asyncio.Lock()
         self._watch_changed = asyncio.Event()
         self._watch_failed = False
+        self._new_server = False
         self.last_sweep: int | None = None
 
     def close(self) -> None:
@@ -60,6 +62,11 @@ class Reconciler:
             await self._fleet.refresh()
             self._panes(begun)
             await self._look(only=None, whole=True)
+            if self._new_server:
+                # A server that only an agent's environment has named: its panes count at once.
+                self._new_server = False
+                await self._fleet.refresh()
+                await self._look(only=frozenset(), whole=True)
             self._forget(begun)
             self.last_sweep = self._now()
             after = self._queued()
@@ -124,6 +131,10 @@ class Reconciler:
                 self._board.update(session_id, pid_start=start)
         for unclaimed in found.unclaimed:
             self._adopt(unclaimed, now)
+        for socket in found.sockets:
+            self._new_server = self._fleet.name(socket) or self._new_server
+        for session_id, chain in found.chains.items():
+            self._process(session_id, chain, session_id in found.suspended, begun)
         parked = {live.status.parked_job_id: live for live in found.live}
         for live in found.live:
             self._status(live, parked, now)
@@ -140,6 +151,27 @@ class Reconciler:
         for session_id, title in found.titles.items():
             if session_id in self._board.sessions:
                 self._board.update(session_id, title=title)
+
+    def _process(
+        self, session_id: str, chain: tuple[int, ...], suspended: bool, begun: int
+    ) -> None:
+        """A live process of a known session: whether it is stopped, and whether it can be in the
+        pane that its hooks have named. An environment leaks: from the session that started a tmux
+        server, from whoever started a daemon (case B26, captures 51b)."""
+        session = self._board.sessions.get(session_id)
+        if session is None:
+            return
+        if session.suspended != suspended:
+            session = self._board.update(session_id, suspended=suspended)
+        if session.pane is None or session.placed_at > begun or 1 not in _with_parents(chain):
+            return
+        seen = self._fleet.of(session.pane)
+        pane = seen.panes.get(session.pane.pane_id) if seen else None
+        if pane is None or pane.pane_pid in chain:
+            return
+        proved = self._fleet.pane_of_process(chain)
+        log.info("session %s is not in the pane its hooks name", session_id)
+        self._board.update(session_id, pane=proved)
 
     def _status(self, live: Live, parked: Mapping[str | None, Live], now: int) -> None:
         """Take a live status file: whose it is, where it sits, what it says."""
@@ -168,7 +200,7 @@ class Reconciler:
             changes["title"] = status.name
         changes.update(self._place(live, parked, session, now))
         self._board.update(session.session_id, **changes)
-        claim = claude_registry.claim(status, live.checked_at)
+        claim = claude_registry.claim(status, live.checked_at, live.needs)
         if claim is not None:
             self._board.claim(session.session_id, claim, now)
 
@@ -280,3 +312,9 @@ class Reconciler:
             await self._watch_changed.wait()
             self._watch_changed.clear()
         stop.set()
+
+
+def _with_parents(chain: tuple[int, ...]) -> set[int]:
+    """The chain and the parent of its last process: whether it was walked to its end."""
+    last = processes.look(chain[-1]) if chain else None
+    return {*chain, last.ppid} if last else set(chain)

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import orjson
+
 from trailboss.adapters import claude_registry
 from trailboss.adapters.claude_registry import Status
 from trailboss.adapters.claude_transcript import Reader
 from trailboss.broker import processes
+from trailboss.broker.headless import OPTIONS
 from trailboss.broker.processes import Process
 from trailboss.broker.tails import Tail
 from trailboss.core.claims import Claim
@@ -46,6 +49,7 @@ class Live:
     home: str
     chain: tuple[int, ...]
     checked_at: int
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,14 @@ class Unclaimed:
 
 @dataclass(slots=True)
 class Findings:
+    """`chains` are the live processes of known sessions with their ancestors, `suspended` those
+    that were stopped (Ctrl-Z), `sockets` tmux servers that live agents' environments name."""
+
     dead: list[str] = field(default_factory=list)
     started: dict[str, int] = field(default_factory=dict)
+    chains: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    suspended: set[str] = field(default_factory=set)
+    sockets: set[str] = field(default_factory=set)
     live: list[Live] = field(default_factory=list)
     claims: list[tuple[str, Claim]] = field(default_factory=list)
     titles: dict[str, str] = field(default_factory=dict)
@@ -78,6 +88,7 @@ class Survey:
     def __init__(self) -> None:
         self._status: dict[Path, tuple[tuple[int, int, int], Status | None]] = {}
         self._tails: dict[str, tuple[Tail, Reader]] = {}
+        self._asked: dict[tuple[int, int], str] = {}
 
     def look(
         self,
@@ -106,11 +117,24 @@ class Survey:
             if session.pid is None:
                 continue
             process = processes.look(session.pid)
-            if not session.pid_start:
-                if process is not None:
-                    found.started[session.session_id] = process.start
-            elif process is None or process.start != session.pid_start:
+            if session.pid_start and (process is None or process.start != session.pid_start):
                 found.dead.append(session.session_id)
+                continue
+            if process is None:
+                continue  # it was never seen alive: that it is not there proves nothing
+            if not session.pid_start:
+                found.started[session.session_id] = process.start
+            found.chains[session.session_id] = tuple(processes.ancestors(process.pid))
+            if process.stopped:
+                found.suspended.add(session.session_id)
+            self._server(process.pid, process.start, found)
+
+    def _server(self, pid: int, start: int, found: Findings) -> None:
+        """The tmux server that the process was started under; asked once of each process."""
+        if (pid, start) not in self._asked:
+            self._asked[pid, start] = processes.environment(pid).get("TMUX", "").split(",")[0]
+        if self._asked[pid, start]:
+            found.sockets.add(self._asked[pid, start])
 
     # --- status files ---------------------------------------------------------------
 
@@ -130,9 +154,24 @@ class Survey:
                 status = self._read_status(path, entry)
                 if status is not None and processes.alive(status.pid, status.proc_start):
                     chain = tuple(processes.ancestors(status.pid))
-                    found.live.append(Live(status, home, chain, now))
+                    needs = self._needs(home, status)
+                    found.live.append(Live(status, home, chain, now, needs))
+                    self._server(status.pid, status.proc_start or 0, found)
         for path in self._status.keys() - seen:
             del self._status[path]
+
+    def _needs(self, home: str, status: Status) -> str:
+        """What a background session that waits needs, in its job's own words (50, 51)."""
+        if status.kind != "bg" or status.status != "waiting" or not status.job_id:
+            return ""
+        if not re.fullmatch("[0-9A-Za-z-]+", status.job_id):
+            return ""
+        try:
+            raw = (Path(home) / "jobs" / status.job_id / "state.json").read_bytes()
+            needs = orjson.loads(raw).get("needs")
+        except (OSError, orjson.JSONDecodeError, AttributeError):
+            return ""
+        return needs if isinstance(needs, str) else ""
 
     def _read_status(self, path: Path, entry: os.DirEntry[str]) -> Status | None:
         try:
@@ -197,7 +236,7 @@ class Survey:
         """
         claimed = {s.pid for s in known} | {live.status.pid for live in found.live}
         free = [p for p in processes.named(PROCESS_NAMES) if p.pid not in claimed]
-        free = [p for p in free if not {"-p", "--print"} & set(processes.command_line(p.pid)[1:])]
+        free = [p for p in free if not OPTIONS["claude"] & set(processes.command_line(p.pid)[1:])]
         taken = taken | {s.session_id for s in known if s.pid is not None and s.pid in claimed}
         by_directory: dict[tuple[str, str], list[Process]] = {}
         for process in free:

@@ -51,6 +51,7 @@ class Session:
     placed_at: int = 0
     left_pane: bool = False
     attach: str | None = None
+    suspended: bool = False
     evidence: Evidence = field(default_factory=Evidence)
     verdict: Verdict = field(default_factory=lambda: Verdict("unknown", "nothing was heard yet"))
     entry: Entry | None = None
@@ -154,6 +155,9 @@ class Board:
         title = event.detail.get("session_title")
         if isinstance(title, str) and title:
             changes["title"] = title
+        attach = event.detail.get("attach")
+        if isinstance(attach, str):
+            changes["attach"] = attach
         home = event.detail.get("home")
         if isinstance(home, str):
             changes["home"] = home

@@ -105,7 +105,7 @@ def _waiting(evidence: Evidence, status: Claim) -> Verdict:
         rule=f"its status file says waiting ({status.cause or 'for a person'})",
         since=status.at,
         reason="permission",
-        text=_status_text(evidence) or f"Waiting: {status.cause or 'for you'}",
+        text=status.text or _status_text(evidence) or f"Waiting: {status.cause or 'for you'}",
         cause=status.cause,
         source="registry",
     )
