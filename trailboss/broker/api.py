@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from trailboss import __version__, wire
 from trailboss.broker import present
+from trailboss.broker.why import why
 from trailboss.core.board import Session
-from trailboss.events import clean_text
+from trailboss.events import clean_text, pane_id_or_none
 from trailboss.wire import ApiError
 
 if TYPE_CHECKING:
@@ -169,6 +170,16 @@ class Api:
     async def session_explain(self, args: dict[str, Any]) -> Result:
         return present.explanation(self._find(args))
 
+    async def pane_why(self, args: dict[str, Any]) -> Result:
+        """Beside the contract: why a pane is not in the queue, for `trailboss why`."""
+        pane = pane_id_or_none(_text(args, "pane_id"))
+        if pane is None:
+            raise ApiError(wire.BAD_REQUEST, "pane_id is not a pane's id (%17)")
+        socket = _optional_text(args, "tmux_socket")
+        await self.broker.fleet.refresh()
+        fleet, now = self.broker.fleet, self.broker.now()
+        return await fleet.run(lambda: why(self.board, fleet, pane, socket, now))
+
     async def reconcile_run(self, args: dict[str, Any]) -> Result:
         return await self.broker.reconcile()
 
@@ -184,6 +195,7 @@ OPS: dict[str, Handler] = {
     "session.list": Api.session_list,
     "session.get": Api.session_get,
     "session.explain": Api.session_explain,
+    "pane.why": Api.pane_why,
     "reconcile.run": Api.reconcile_run,
 }
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import orjson
 
-from trailboss.cli import DONE, NOTHING
+from trailboss.cli import DONE
 from trailboss.client import Client
 from trailboss.text import clean, clip, duration, width
-from trailboss.wire import ApiError
 
 
 def run(verb: str, argv: list[str]) -> int:
@@ -172,27 +171,12 @@ def told(session: dict[str, Any], found: dict[str, Any]) -> list[str]:
 def _why(argv: list[str]) -> int:
     parser = _parser("why", "Why a pane is not in the queue.")
     parser.add_argument("pane", metavar="PANE", help="a pane id (%%17)")
+    parser.add_argument("--socket", help="the tmux server's socket, where several have that pane")
     options = parser.parse_args(argv)
+    more = {"tmux_socket": options.socket} if options.socket else {}
     with Client() as client:
-        try:
-            session = client.call("session.get", session_id=options.pane)
-        except ApiError as error:
-            if error.code != "not_found":
-                raise
-            if options.json:
-                _json({"pane": options.pane, "session_id": None, "why": "no agent is known there"})
-            else:
-                _write(f"{clean(options.pane)}: no agent is known there")
-            return NOTHING
-        found = client.call("session.explain", session_id=session["session_id"])
-    why = found["rule"]
-    if session["stuck"]:
-        why = "it is in the queue: " + why
-        if session["snoozed_until"]:
-            why = "it is in the queue, snoozed: " + found["rule"]
-        elif session["cooldown_until"]:
-            why = "it is in the queue, cooling: " + found["rule"]
+        found = client.call("pane.why", pane_id=options.pane, **more)
     if options.json:
-        return _json({"pane": options.pane, "session_id": session["session_id"], "why": why})
-    _write(f"{clean(options.pane)} {name_of(session)}: {why}")
+        return _json({"pane": options.pane, **found})
+    _write(f"{clean(options.pane)}: {clean(found['why'])}")
     return DONE
