@@ -59,7 +59,9 @@ def process_start(pid: int) -> int | None:
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            return int(stat.read().rpartition(b")")[2].split()[19])
+            facts = stat.read().rpartition(b")")[2].split()
+            # A zombie waits for its parent only: nobody serves there any more.
+            return None if facts[0] in (b"Z", b"X") else int(facts[19])
     except FileNotFoundError:
         if os.path.exists("/proc/self/stat"):
             return None

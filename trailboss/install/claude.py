@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from trailboss.adapters.claude import HOOK_EVENTS
 from trailboss.install import command, jsonedit
 from trailboss.install.files import Refused
 from trailboss.install.jsonedit import Item
@@ -22,22 +23,7 @@ TIMEOUT_S = 5
 #: only the event that comes with every tool call, and that no other event depends on, is one.
 ASYNC = frozenset(("PostToolUse",))
 
-EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PermissionRequest",
-    "PermissionDenied",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "Notification",
-    "Elicitation",
-    "ElicitationResult",
-    "SubagentStop",
-    "Stop",
-    "StopFailure",
-    "SessionEnd",
-)
+EVENTS = HOOK_EVENTS
 
 
 def entry(emitter: str, event: str) -> dict[str, Any]:
