@@ -394,3 +394,42 @@ def test_what_hides_nothing_is_next_change() -> None:
     b.skip(None, NOW)
     entries = [s.entry for s in b.queue(NOW) if s.entry]
     assert queue.next_change(entries, NOW) == NOW + 60_000
+
+
+# --- the screen ------------------------------------------------------------------------------
+
+
+def screen(at: int, says: Any, cause: str = "permission", **more: Any) -> Claim:
+    reason = {"stuck": "permission", "idle": "stopped"}.get(says)
+    return claim("screen", at, says, cause=cause, reason=reason, checked_at=at, **more)
+
+
+def test_a_dialog_that_was_seen_and_is_gone_was_answered() -> None:
+    b = board(permission(1000, "A"))
+    b.claim("s1", screen(1500, "going"), NOW)
+    assert ids(b) == ["s1"], "never seen: what is drawn may hide it"
+    b.claim("s1", screen(2000, "stuck"), NOW)
+    assert since(b) == 1000
+    b.claim("s1", screen(3000, "going"), NOW)
+    assert ids(b) == []
+
+
+def test_a_dialog_on_the_screen_is_a_wait_by_itself() -> None:
+    b = board(event("unstuck", 1000))
+    b.claim("s1", claim("registry", 900, "going", checked_at=5000), NOW)
+    b.claim("s1", screen(4000, "stuck", text="Do you trust it?"), NOW)
+    assert only(b).verdict.text == "Do you trust it?"
+    assert since(b) == 4000
+    b.claim("s1", screen(6000, "stuck", text="Do you trust it?"), NOW)
+    assert since(b) == 4000
+    b.claim("s1", screen(8000, "going", cause="busy"), NOW)
+    assert ids(b) == []
+
+
+def test_esc_without_hook_or_status_is_seen_on_the_screen() -> None:
+    b = board(event("unstuck", 1000, detail={"scope": "main"}))
+    b.claim("s1", screen(2000, "going", cause="busy"), NOW)
+    assert ids(b) == []
+    b.claim("s1", screen(9000, "idle", cause="idle"), NOW)
+    assert only(b).verdict.reason == "stopped"
+    assert since(b) == 9000

@@ -86,6 +86,8 @@ class Board:
         if self._nested(event):
             return None
         known = self.sessions.get(event.session_id)
+        if known is None and event.type == "unstuck" and event.agent_id is not None:
+            return None  # a subagent that brings its own id is no session by itself (case B19)
         session = known or Session(
             session_id=event.session_id, harness=event.harness, first_seen=now
         )
@@ -95,7 +97,7 @@ class Board:
             return None
         session = self._judge(session, from_event(event), now)
         self._store(session)
-        if session.pane is not None and event.pane_id is not None:
+        if session.pane is not None and event.pane_id is not None and event.type != "ended":
             self._vacate(session, event.timestamp, now)
         return session
 
@@ -161,7 +163,8 @@ class Board:
         home = event.detail.get("home")
         if isinstance(home, str):
             changes["home"] = home
-        if event.pane_id is not None and event.timestamp >= session.placed_at:
+        ends = event.type == "ended"  # whoever has come after it lives in that pane (case B16)
+        if event.pane_id is not None and event.timestamp >= session.placed_at and not ends:
             pane = PaneRef(event.tmux_socket or "", event.tmux_pid or 0, event.pane_id)
             changes.update(pane=pane, placed_at=event.timestamp, left_pane=False)
         return replace(session, **changes)

@@ -21,6 +21,9 @@ EDGE_SLACK = 250
 SETTLE = 1000
 #: ms of `busy` that a local command may take without being a turn.
 SHORT_BUSY = 2000
+#: A notice of a dialog comes 6 s after it or later (captures fact 1): one that comes within this
+#: many ms of a prompt is about a dialog of before it.
+NOTICE = 4000
 #: Claims kept for `explain`, and characters of text kept with each.
 HISTORY = 40
 HISTORY_TEXT = 200
@@ -30,7 +33,8 @@ SETTLED = 64
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An open question to the person; `witnessed`: the status file or the screen showed it too."""
+    """An open question to the person; `witnessed`: the status file showed it too, `on_screen`:
+    its dialog was seen."""
 
     key: str
     opened_at: int
@@ -40,6 +44,7 @@ class Request:
     source: str = "hook"
     detail: Mapping[str, Any] = field(default_factory=dict)
     witnessed: bool = False
+    on_screen: bool = False
 
     @property
     def question(self) -> bool:
@@ -90,8 +95,10 @@ def add(old: Evidence, claim: Claim) -> Step:
         step = _gone(old, claim)
     elif claim.source == "registry":
         step = _registry(old, claim)
-    elif claim.source in ("transcript", "screen"):
-        step = _watched(old, claim)
+    elif claim.source == "screen":
+        step = _screen(old, claim)
+    elif claim.source == "transcript":
+        step = _transcript(old, claim)
     elif claim.says == "here":
         step = Step(_alive(old, claim.at))
     elif claim.reminder:
@@ -265,6 +272,10 @@ def _reminder(old: Evidence, claim: Claim) -> Step:
         # no request was asked and answered since the person last spoke.
         if old.requests or old.settled_at > old.prompted_at:
             return Step(old)
+        if claim.detail.get("notification_type") == "permission_prompt" and (
+            0 < old.prompted_at <= claim.at < old.prompted_at + NOTICE
+        ):
+            return Step(old)  # too soon to be of a dialog that has opened since the prompt
     elif old.turn is not None and old.turn.says == "going" and claim.at - old.turn.at < 50_000:
         return Step(old)  # idle for a minute, says a notice of a turn that ran meanwhile
     return Step(replace(_alive(old, claim.at), reminder=claim))
@@ -299,37 +310,68 @@ def _ran(known: Claim | None, claim: Claim) -> bool:
     return busy_before and known is not None and claim.at - known.at > SHORT_BUSY
 
 
-def _watched(old: Evidence, claim: Claim) -> Step:
-    """Transcript or screen: newest per source; an answer in it settles the requests it is for."""
-    known = old.transcript if claim.source == "transcript" else old.screen
+def _transcript(old: Evidence, claim: Claim) -> Step:
+    """The newest of its claims; an answer in it settles the requests it is for."""
+    known = old.transcript
     if known is not None and claim.at < known.at:
         return Step(old)
     if old.gone is not None and claim.at <= old.gone.at:
         return Step(old)
     if claim.scope == "request":
         return _going(old, claim) if claim.says == "going" else Step(old)
-    if claim.source == "transcript":
-        new = replace(old, transcript=claim)
-    else:
-        new = replace(old, screen=claim)
-    if claim.source == "transcript" and claim.says in ("going", "stuck"):
+    new = replace(old, transcript=claim)
+    if claim.says in ("going", "stuck"):
         new = replace(new, ran_at=max(new.ran_at, claim.at))
-    if claim.source != "transcript" or claim.scope != "main":
+    if claim.scope != "main":
         return Step(new)
     # A prompt, a finished or an interrupted turn: the main thread has nothing open any more.
-    keep = {
-        k: r
-        for k, r in new.requests.items()
-        if r.agent_id is not None or r.opened_at + EDGE_SLACK >= claim.at
-    }
-    if len(keep) == len(new.requests):
-        return Step(new)
-    settled = {k: claim.at for k in new.requests if k not in keep}
+    over = [
+        r for r in new.requests.values()
+        if r.agent_id is None and r.opened_at + EDGE_SLACK < claim.at
+    ]  # fmt: skip
+    return _settle(new, over, claim.at)
+
+
+def _screen(old: Evidence, claim: Claim) -> Step:
+    """What the screen shows now. The same state seen again keeps the time it was first seen.
+
+    A dialog that was seen and is there no longer was answered; what was never seen may hide
+    behind whatever is drawn, so its absence proves nothing.
+    """
+    known = old.screen
+    if known is not None and claim.checked_at < known.checked_at:
+        return Step(old)
+    if old.gone is not None and claim.at <= old.gone.at:
+        return Step(old)
+    same = known is not None and (known.says, known.cause) == (claim.says, claim.cause)
+    if (
+        same
+        and known is not None
+        and known.at >= max(old.settled_at, old.turn.at if old.turn else 0)
+    ):
+        claim = replace(claim, at=known.at)
+    new = replace(old, screen=claim)
+    if claim.says == "stuck":
+        seen = {
+            k: replace(r, on_screen=True) if r.opened_at <= claim.checked_at else r
+            for k, r in old.requests.items()
+        }
+        new = replace(new, requests=seen, ran_at=max(new.ran_at, claim.at))
+        return Step(new, fresh=not same and not old.requests)
+    gone = [r for r in old.requests.values() if r.on_screen and r.opened_at < claim.checked_at]
+    return _settle(new, gone, claim.checked_at)
+
+
+def _settle(evidence: Evidence, over: list[Request], at: int) -> Step:
+    """The evidence without these requests, answered at that time."""
+    if not over:
+        return Step(evidence)
+    keys = {r.key for r in over}
     new = replace(
-        new,
-        requests=keep,
-        settled=_bounded({**new.settled, **settled}),
-        settled_at=max(new.settled_at, claim.at),
+        evidence,
+        requests={k: r for k, r in evidence.requests.items() if k not in keys},
+        settled=_bounded({**evidence.settled, **dict.fromkeys(keys, at)}),
+        settled_at=max(evidence.settled_at, at),
     )
     return Step(new, answered=True)
 

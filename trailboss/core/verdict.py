@@ -46,8 +46,9 @@ def decide(evidence: Evidence) -> Verdict:
     asked = evidence.transcript
     if asked is not None and asked.reason == "permission" and _is_newest_turn(evidence, asked):
         return _of(asked, "stuck", "its transcript ends with a question that nobody has answered")
-    if evidence.screen is not None and evidence.screen.says == "stuck" and _newest_of(evidence):
-        return _of(evidence.screen, "stuck", "its screen shows a dialog")
+    shown = evidence.screen
+    if shown is not None and shown.says == "stuck" and _is_newest(evidence, shown):
+        return _of(shown, "stuck", f"its screen shows a dialog ({shown.cause})")
     return _turn(evidence)
 
 
@@ -125,10 +126,11 @@ def _weight(claim: Claim) -> int:
     return max(claim.at, claim.checked_at - SETTLE) if claim.checked_at else claim.at
 
 
-def _newest_of(evidence: Evidence) -> bool:
-    screen = evidence.screen
+def _is_newest(evidence: Evidence, shown: Claim) -> bool:
+    """Whether nothing has changed since the screen was seen: a dialog on it beats a status or a
+    transcript that is merely silent."""
     others = [c for c in (evidence.turn, evidence.registry, evidence.transcript) if c is not None]
-    return screen is not None and all(_weight(screen) >= c.at for c in others)
+    return all(c.at <= shown.checked_at for c in others) and evidence.settled_at <= shown.checked_at
 
 
 def _is_newest_turn(evidence: Evidence, asked: Claim) -> bool:
