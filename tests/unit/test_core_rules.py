@@ -330,6 +330,20 @@ def test_an_answer_seen_by_the_status_file_ends_the_wait() -> None:
     assert ids(b) == []
 
 
+def test_an_answer_too_quick_for_the_status_file_to_be_seen_waiting() -> None:
+    b = board(permission(1000, "A"))
+    b.claim("s1", claim("registry", 1080, "going", checked_at=1300), NOW)
+    assert ids(b) == ["s1"]
+    b.claim("s1", claim("registry", 1080, "going", checked_at=2300), NOW)
+    assert ids(b) == []
+
+
+def test_a_status_of_before_the_request_answers_nothing() -> None:
+    b = board(permission(1000, "A"))
+    b.claim("s1", claim("registry", 900, "going", checked_at=9000), NOW)
+    assert ids(b) == ["s1"]
+
+
 def test_no_said_in_the_pane_becomes_stopped_with_its_own_since() -> None:
     b = board(permission(1000, "A"))
     b.claim("s1", claim("registry", 1050, "stuck", cause="permission prompt"), NOW)

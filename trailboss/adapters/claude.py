@@ -264,7 +264,7 @@ def _end(call: _Call) -> list[dict[str, Any]]:
 
 
 def _notification(call: _Call) -> list[dict[str, Any]]:
-    kind = call.data.get("notification_type")
+    kind = _string(call.data.get("notification_type"))
     text = _string(call.data.get("message")) or ""
     if kind in _ASKING:
         reason = "permission"

@@ -19,6 +19,7 @@ from trailboss.events import pane_id_or_none
 #: The only names to open in `sessions/`.
 FILE_NAME = re.compile(r"[0-9]{1,10}\.json\Z")
 
+_TICKS = re.compile(r"[0-9]{1,18}\Z")
 _PLACE = re.compile(r"(?P<session>.*):(?P<window>@[0-9]+)\.(?P<pane>%[0-9]+)\Z", re.S)
 
 
@@ -71,7 +72,7 @@ def read(raw: bytes) -> Status | None:
         waiting_for=_text(data.get("waitingFor")),
         updated_at=updated if _is_int(updated) else 0,
         started_at=data["startedAt"] if _is_int(data.get("startedAt")) else 0,
-        proc_start=int(start) if isinstance(start, str) and start.isdigit() else None,
+        proc_start=int(start) if isinstance(start, str) and _TICKS.match(start) else None,
         cwd=_text(data.get("cwd")),
         name=_text(data.get("name")) if data.get("nameSource") in ("user", "auto") else None,
         kind=_text(data.get("kind")),

@@ -7,16 +7,19 @@ first bytes tell. Lines split at \\n alone: U+2028 may stand raw in a string (ca
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from trailboss.adapters.claude_tools import describe, request_key
 from trailboss.core.claims import QUESTION_TOOLS, Claim
+from trailboss.events import MAX_MESSAGE, clean_text, clip_detail, clip_utf8
 
 #: A longer line is not parsed: it is a picture or a tool's output, never a turn's end.
 MAX_LINE = 8 * 1024 * 1024
@@ -63,8 +66,8 @@ class Reader:
             entry = orjson.loads(raw)
         except (orjson.JSONDecodeError, RecursionError):
             try:
-                entry = orjson.loads(raw.decode("utf-8", "replace"))
-            except (orjson.JSONDecodeError, RecursionError):
+                entry = _tolerantly(raw)
+            except (ValueError, RecursionError):
                 self.unknown += 1
                 return None
         return entry if isinstance(entry, dict) else None
@@ -114,7 +117,7 @@ class Reader:
                 used = True
                 name, given = str(block.get("name") or ""), block.get("input")
                 key = request_key(None, name, given)
-                text = describe(name, given)
+                text = _said(describe(name, given))
                 if len(self.open_tools) < 256:
                     self.open_tools[str(block.get("id"))] = (key, name, text)
                 if name in QUESTION_TOOLS:
@@ -126,7 +129,7 @@ class Reader:
                         reason="permission",
                         text=text,
                         cause=name,
-                        detail={"tool_name": name, "tool_input": given},
+                        detail=clip_detail({"tool_name": name, "tool_input": given})[0],
                     )
         text = "\n".join(texts)
         if entry.get("isApiErrorMessage"):
@@ -193,10 +196,35 @@ def _stopped(at: int, text: str, cause: str, detail: Mapping[str, Any]) -> Claim
         says="stuck",
         scope="main",
         reason="stopped",
-        text=text,
+        text=_said(text),
         cause=cause,
         detail=detail,
     )
+
+
+def _tolerantly(raw: bytes) -> Any:
+    """What orjson refuses and the standard library reads: lone surrogates, bytes that are no UTF-8
+    (case B64), huge numbers. Raises ValueError or RecursionError."""
+    entry = json.loads(
+        raw.decode("utf-8", "replace"),
+        parse_int=_number,
+        parse_float=_number,
+        parse_constant=lambda _: None,
+    )
+    return orjson.loads(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _number(digits: str) -> float | None:
+    """As hooks' payloads are read too, so that a request has the same key from both."""
+    value = float(digits)
+    if not math.isfinite(value):
+        return None
+    return int(digits) if digits.lstrip("-").isdigit() and abs(value) < 1 << 63 else value
+
+
+def _said(text: str) -> str:
+    """The text as a message: clean, and no longer than one may be."""
+    return clip_utf8(clean_text(text), MAX_MESSAGE)[0]
 
 
 def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -207,10 +235,11 @@ def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def timestamp(value: Any) -> int:
-    """Unix ms of an ISO time as the transcripts write it; 0 when it is none."""
+    """Unix ms of an ISO time as the transcripts write it (in UTC); 0 when it is none."""
     if not isinstance(value, str):
         return 0
     try:
-        return int(datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp() * 1000)
+        moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
         return 0

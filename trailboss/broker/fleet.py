@@ -92,6 +92,9 @@ class Fleet:
         else:
             self._publishers.pop(socket, None)
 
+    def server(self, socket: str) -> Server:
+        return self._publisher(socket).server
+
     def _publisher(self, socket: str) -> Publisher:
         if socket not in self._publishers:
             self._publishers[socket] = Publisher(Server(socket))

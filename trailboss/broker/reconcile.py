@@ -17,6 +17,7 @@ from typing import Any
 from trailboss.adapters import claude_registry
 from trailboss.broker import processes
 from trailboss.broker.fleet import Fleet
+from trailboss.broker.screens import Screens, Stranger, is_stranger
 from trailboss.broker.survey import Findings, Known, Live, Survey, Unclaimed, homes_of
 from trailboss.core.board import Board, Session
 from trailboss.core.claims import Claim
@@ -46,6 +47,7 @@ class Reconciler:
         self._running = asyncio.Lock()
         self._watch_changed = asyncio.Event()
         self._watch_failed = False
+        self.screens = Screens(board, fleet, now)
         self._new_server = False
         self.last_sweep: int | None = None
 
@@ -67,6 +69,7 @@ class Reconciler:
                 self._new_server = False
                 await self._fleet.refresh()
                 await self._look(only=frozenset(), whole=True)
+            await self.screens.look(whole=True)
             self._forget(begun)
             self.last_sweep = self._now()
             after = self._queued()
@@ -89,7 +92,7 @@ class Reconciler:
             found = await loop.run_in_executor(
                 self._thread, self._survey.look, known, homes, now, only, whole
             )
-            self._take(found, now)
+            self._take(found, now, whole)
             if not found.more:
                 break
             whole = False
@@ -100,7 +103,15 @@ class Reconciler:
 
     def _known(self) -> list[Known]:
         return [
-            Known(s.session_id, s.pid, s.pid_start, s.transcript_path, s.home, s.cwd)
+            Known(
+                s.session_id,
+                s.pid,
+                s.pid_start,
+                s.transcript_path,
+                s.home,
+                s.cwd,
+                is_stranger(s.session_id),
+            )
             for s in self._board.sessions.values()
             if s.verdict.state != "ended" and s.harness == "claude"
         ]
@@ -124,13 +135,15 @@ class Reconciler:
                 claim = Claim(source="pane", at=self._now(), says="gone", cause="pane gone")
                 self._board.claim(session.session_id, claim, self._now())
 
-    def _take(self, found: Findings, begun: int) -> None:
+    def _take(self, found: Findings, begun: int, whole: bool) -> None:
         now = self._now()
         for session_id, start in found.started.items():
             if session_id in self._board.sessions:
                 self._board.update(session_id, pid_start=start)
         for unclaimed in found.unclaimed:
             self._adopt(unclaimed, now)
+        if whole:
+            self._meet(found.strangers)
         for socket in found.sockets:
             self._new_server = self._fleet.name(socket) or self._new_server
         for session_id, chain in found.chains.items():
@@ -200,6 +213,7 @@ class Reconciler:
             changes["title"] = status.name
         changes.update(self._place(live, parked, session, now))
         self._board.update(session.session_id, **changes)
+        self._end_stranger(status.pid, session.session_id)
         claim = claude_registry.claim(status, live.checked_at, live.needs)
         if claim is not None:
             self._board.claim(session.session_id, claim, now)
@@ -237,6 +251,16 @@ class Reconciler:
             claim = Claim(source="registry", at=now, says="gone", cause="its process shows another")
             self._board.claim(other.session_id, claim, now)
 
+    def _meet(self, strangers: list[Unclaimed]) -> None:
+        """Agents of which nothing was heard: their screens are looked at."""
+        met = []
+        for found in strangers:
+            pane = self._fleet.pane_of_process(found.chain)
+            if pane is not None:
+                process = found.process
+                met.append(Stranger(process.pid, process.start, found.cwd, found.home, pane))
+        self.screens.meet(met)
+
     def _adopt(self, unclaimed: Unclaimed, now: int) -> None:
         """A session that was found by its process alone."""
         session = self._board.sessions.get(unclaimed.session_id)
@@ -261,7 +285,18 @@ class Reconciler:
             pid=unclaimed.process.pid,
             pid_start=unclaimed.process.start,
         )
+        self._end_stranger(unclaimed.process.pid, unclaimed.session_id)
         log.info("found session %s by its process", unclaimed.session_id)
+
+    def _end_stranger(self, pid: int, session_id: str) -> None:
+        """The process has told its session's real name."""
+        for other in list(self._board.sessions.values()):
+            if (
+                other.pid == pid
+                and is_stranger(other.session_id)
+                and other.session_id != session_id
+            ):
+                self._board.forget(other.session_id)
 
     # --- watching -----------------------------------------------------------------------
 

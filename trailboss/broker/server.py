@@ -103,7 +103,7 @@ class Broker:
             for work in (
                 self._events(pull), self._requests(router), self._journal(), self._commit_loop(),
                 self._sweeps(), self.announcer.keep_options(),
-                self.reconciler.watch(self._changed_soon),
+                self.reconciler.watch(self._changed_soon), self._screens(),
             )
         ]  # fmt: skip
         log.info("broker %s serves %s", os.getpid(), self.place.runtime)
@@ -196,6 +196,13 @@ class Broker:
             if new or (self.fleet.of(pane) is None or self.fleet.target(pane) is None):
                 self._refresh_soon()
                 return
+
+    async def _screens(self) -> None:
+        """Each second: the panes whose dialogs only their screens can tell of."""
+        while True:
+            await asyncio.sleep(1)
+            if await self.reconciler.screens.look(whole=False):
+                self._changed_soon()
 
     def _refresh_soon(self) -> None:
         if getattr(self, "_refreshing", None) is None or self._refreshing.done():

@@ -133,9 +133,10 @@ class Store:
                     f"{self.path} was written by a newer Trail Boss (schema {have}); "
                     f"this one knows {len(MIGRATIONS)}"
                 )
-            for number, step in enumerate(MIGRATIONS[have:], start=have + 1):
+            for step in MIGRATIONS[have:]:
                 step(self)
-                self._set("schema", str(number))
+            # Written each time: SQLite opens a file that cannot be written without a word.
+            self._set("schema", str(len(MIGRATIONS)))
 
     # --- reading ------------------------------------------------------------------
 

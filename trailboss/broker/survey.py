@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -39,6 +40,7 @@ class Known:
     transcript_path: str | None
     home: str | None
     cwd: str | None
+    stranger: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Unclaimed:
-    """A harness process without a status file, matched to a transcript by process."""
+    """A harness process without a status file; with the transcript that is matched to it by
+    process, or none (a stranger)."""
 
     process: Process
     session_id: str
@@ -79,6 +82,7 @@ class Findings:
     titles: dict[str, str] = field(default_factory=dict)
     transcripts: dict[str, str] = field(default_factory=dict)
     unclaimed: list[Unclaimed] = field(default_factory=list)
+    strangers: list[Unclaimed] = field(default_factory=list)
     more: bool = False
 
 
@@ -176,7 +180,7 @@ class Survey:
     def _read_status(self, path: Path, entry: os.DirEntry[str]) -> Status | None:
         try:
             facts = entry.stat(follow_symlinks=False)
-            if facts.st_size > 1 << 20:
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > 1 << 20:
                 return None
             stamp = facts.st_ino, facts.st_mtime_ns, facts.st_size
             cached = self._status.get(path)
@@ -234,7 +238,9 @@ class Survey:
         command line, or by being the only one of its directory that a single transcript has
         grown under since. Where two could be meant, none is taken.
         """
-        claimed = {s.pid for s in known} | {live.status.pid for live in found.live}
+        claimed = {s.pid for s in known if not s.stranger} | {
+            live.status.pid for live in found.live
+        }
         free = [p for p in processes.named(PROCESS_NAMES) if p.pid not in claimed]
         free = [p for p in free if not OPTIONS["claude"] & set(processes.command_line(p.pid)[1:])]
         taken = taken | {s.session_id for s in known if s.pid is not None and s.pid in claimed}
@@ -251,10 +257,13 @@ class Survey:
                 path = _named_transcript(process, directory) or (
                     _only_transcript(process, directory, taken) if len(group) == 1 else None
                 )
-                if path is None or path.stem in taken:
-                    continue
                 chain = tuple(processes.ancestors(process.pid))
-                found.unclaimed.append(Unclaimed(process, path.stem, str(path), cwd, home, chain))
+                if path is None or path.stem in taken:
+                    found.strangers.append(Unclaimed(process, "", "", cwd, home, chain))
+                else:
+                    found.unclaimed.append(
+                        Unclaimed(process, path.stem, str(path), cwd, home, chain)
+                    )
 
 
 def folder(cwd: str) -> str:

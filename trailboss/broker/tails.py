@@ -1,7 +1,9 @@
 """Reading the ends of growing files: transcripts of any size, each byte once.
 
-A tail keeps its offset; a file that was truncated, replaced or rotated is begun anew from its
-end. Lines split at \\n alone, and a half-written last line waits for its rest (case B61).
+A tail keeps its offset; a file that was truncated, replaced, rotated or recreated is begun anew
+from its end. Size and inode do not always tell (inodes are used again), so the bytes before the
+offset must be there still. Lines split at \\n alone, and a half-written last line waits for its
+rest (case B61).
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from pathlib import Path
 FIRST = 256 * 1024
 #: Bytes read from one file in one pass; more waits for the next pass.
 PASS = 2 * 1024 * 1024
+#: Bytes before the offset that must be the same.
+MARK = 64
 #: A line longer than this is skipped without being kept in memory.
 LINE = 8 * 1024 * 1024
 
@@ -24,6 +28,7 @@ class Tail:
         self.path = path
         self._identity: tuple[int, int] | None = None
         self._offset = 0
+        self._mark = b""
         self._rest = b""
         self._skipping = False
         self.size = 0
@@ -36,12 +41,13 @@ class Tail:
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError):
+            self._identity = None
             return [], False
         try:
             facts = os.fstat(fd)
             identity = facts.st_dev, facts.st_ino
             self.size = facts.st_size
-            if identity != self._identity or facts.st_size < self._offset:
+            if identity != self._identity or not self._goes_on(fd):
                 self._begin(identity, facts.st_size)
             data = os.pread(fd, PASS, self._offset)
         except OSError:
@@ -49,11 +55,17 @@ class Tail:
         finally:
             os.close(fd)
         self._offset += len(data)
+        self._mark = (self._mark + data[-MARK:])[-MARK:]
         return self._lines(data), self._offset < facts.st_size
+
+    def _goes_on(self, fd: int) -> bool:
+        """Whether it is still the file that was read up to the offset."""
+        return os.pread(fd, len(self._mark), self._offset - len(self._mark)) == self._mark
 
     def _begin(self, identity: tuple[int, int], size: int) -> None:
         self._identity = identity
         self._offset = max(0, size - FIRST)
+        self._mark = b""
         self._rest = b""
         # Begun in the middle: what comes before the first newline is the end of some line.
         self._skipping = self._offset > 0

@@ -411,7 +411,10 @@ def _answered_by(status: Claim, request: Request) -> bool:
         return status.at > request.opened_at
     if status.says == "going" and request.question:
         return False  # some versions stay busy beside an open question or form
-    return status.at > request.opened_at + EDGE_SLACK
+    if status.at > request.opened_at + EDGE_SLACK:
+        return True
+    # Answered too soon for anybody to see it wait: still the same a good while after.
+    return status.at >= request.opened_at and status.checked_at > request.opened_at + SETTLE
 
 
 def _remember(new: Evidence, claim: Claim) -> Evidence:

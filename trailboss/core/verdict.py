@@ -40,14 +40,17 @@ def decide(evidence: Evidence) -> Verdict:
         return _of(evidence.gone, "ended", _GONE.get(evidence.gone.source, "it has ended"))
     if evidence.requests:
         return _asking(evidence)
+    shown = evidence.screen
+    dialog = shown is not None and shown.says == "stuck" and _is_newest(evidence, shown)
     status = evidence.registry
+    if status is not None and status.cause == "dialog open" and shown is not None and dialog:
+        return _of(shown, "stuck", f"a dialog opened by itself ({shown.cause}), its screen shows")
     if status is not None and status.says == "stuck" and not _newer_turn(evidence, status):
         return _waiting(evidence, status)
     asked = evidence.transcript
     if asked is not None and asked.reason == "permission" and _is_newest_turn(evidence, asked):
         return _of(asked, "stuck", "its transcript ends with a question that nobody has answered")
-    shown = evidence.screen
-    if shown is not None and shown.says == "stuck" and _is_newest(evidence, shown):
+    if shown is not None and dialog:
         return _of(shown, "stuck", f"its screen shows a dialog ({shown.cause})")
     return _turn(evidence)
 
@@ -80,6 +83,10 @@ def _asking(evidence: Evidence) -> Verdict:
 
 
 def _status_text(evidence: Evidence) -> str:
+    """What a wait is about that came without words: the dialog's own lines, else the notice."""
+    shown = evidence.screen
+    if shown is not None and shown.says == "stuck" and shown.text:
+        return shown.text
     if evidence.reminder is not None and evidence.reminder.text:
         return evidence.reminder.text
     return ""

@@ -78,6 +78,8 @@ class Fronts:
 
 def _end_cats(pid: int) -> None:
     for cat in procs.cats_of(pid):
+        if not procs.waits(cat):
+            continue  # held up by the machine, not by its input, which may be there
         try:
             os.kill(cat, signal.SIGTERM)
         except OSError:

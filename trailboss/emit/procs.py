@@ -70,6 +70,14 @@ def alive(pid: int) -> bool:
     return True
 
 
+def waits(pid: int) -> bool:
+    """Does that process sleep until something comes, neither stopped nor in need of a processor?"""
+    if HAS_PROC:
+        stat = _stat(pid)
+        return stat is not None and stat[0] == "S"
+    return any(row.strip().startswith("S") for row in _ps("-p", str(pid), "-o", "stat="))
+
+
 def is_front(pid: int) -> bool:
     """Does that process run `trailboss-emit`?"""
     if HAS_PROC:

@@ -1,0 +1,1 @@
+"""One door to tmux: run commands, list panes and clients, navigate, options, key bindings."""
