@@ -108,11 +108,11 @@ def endpoint(socket_path: Path) -> str:
     return f"ipc://{socket_path}"
 
 
-def ensure_private(directory: Path) -> Path:
+def ensure_private(directory: Path, tighten: bool = False) -> Path:
     """Make the directory 0700 if it is absent, and refuse it if it is not ours alone.
 
-    A state dir made 0755 by hand is tightened when it is ours, since its owner may do so;
-    one that others may write to, a symlink, or another user's is refused (cases B52).
+    With `tighten`, one of ours that others may read is made 0700 (a state dir made by hand); one
+    that others may write to, a symlink, or another user's is always refused (case B52).
     Raises UnsafeDirectory with a sentence for the user, OSError where it cannot be made.
     """
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,11 +120,11 @@ def ensure_private(directory: Path) -> Path:
         os.mkdir(directory, 0o700)
     except FileExistsError:
         pass
-    check_private(directory)
+    check_private(directory, tighten)
     return directory
 
 
-def check_private(directory: Path) -> None:
+def check_private(directory: Path, tighten: bool = False) -> None:
     """Raise UnsafeDirectory unless the directory is a real one, ours, and 0700."""
     facts = os.lstat(directory)
     if not stat.S_ISDIR(facts.st_mode):
@@ -134,4 +134,8 @@ def check_private(directory: Path) -> None:
     if facts.st_mode & 0o022:
         raise UnsafeDirectory(f"{directory} is writable by others (mode {facts.st_mode & 0o777:o})")
     if facts.st_mode & 0o077:
+        if not tighten:
+            raise UnsafeDirectory(
+                f"{directory} is open to others (mode {facts.st_mode & 0o777:o}); chmod 700 it"
+            )
         os.chmod(directory, 0o700)

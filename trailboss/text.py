@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 # Sequences that a terminal acts upon, in 7-bit and C1 form, finished or not: OSC/DCS/PM/APC/SOS
 # strings up to their end, CSI with parameters, and any other two-character escape.
@@ -77,16 +78,23 @@ def clip(value: str, cells: int) -> str:
         return value
     if value.isascii():
         return value[: cells - 1] + "…"
-    from wcwidth import iter_graphemes
-
     out, used = [], 0
-    for grapheme in iter_graphemes(value):
+    for grapheme in _graphemes(value):
         size = width(grapheme)
         if used + size > cells - 1:
             break
         out.append(grapheme)
         used += size
     return "".join(out) + "…"
+
+
+def _graphemes(value: str) -> Iterable[str]:
+    """What a reader takes for one character each; an older wcwidth cannot tell."""
+    try:
+        from wcwidth import iter_graphemes
+    except ImportError:
+        return value
+    return iter_graphemes(value)
 
 
 def duration(ms: int) -> str:

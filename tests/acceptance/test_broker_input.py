@@ -10,6 +10,7 @@ import pytest
 import zmq
 
 from tests.harness.broker import BrokerProcess
+from tests.harness.sandbox import REPO
 from tests.harness.wait import until
 from trailboss import paths
 
@@ -160,3 +161,17 @@ def test_private(broker: BrokerProcess) -> None:
         assert os.stat(directory).st_mode & 0o777 == 0o700
     for path in [*box.runtime.iterdir(), *(p for p in box.state.rglob("*") if p.is_file())]:
         assert os.stat(path).st_mode & 0o077 == 0, path
+
+
+def test_what_a_hook_made_is_checked_like_any_event(broker: BrokerProcess) -> None:
+    """A payload without a session, and a pane that is none, by the journal's way in."""
+    emit = str(REPO / "bin" / "trailboss-emit")
+    leaked = {"TMUX": "/tmp/x,1,0", "TMUX_PANE": "%1; kill-server"}
+    nobody = {"hook_event_name": "Stop", "last_assistant_message": "x"}
+    broker.sandbox.run(emit, "--event", "Stop", env=leaked, input=orjson.dumps(nobody))
+    known = {**nobody, "session_id": "s1"}
+    broker.sandbox.run(emit, "--event", "Stop", env=leaked, input=orjson.dumps(known))
+    (item,) = broker.wait_queue("s1")
+    assert item["pane_id"] is None
+    until(lambda: broker.call("status")["events"]["rejected"] == 1, what="set aside and counted")
+    assert "no session_id" in broker.log

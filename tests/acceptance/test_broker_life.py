@@ -121,6 +121,10 @@ def test_unsafe_directories_are_refused(sandbox: Sandbox) -> None:
     done = second(sandbox)
     assert done.returncode == 1
     assert b"writable by others" in done.stderr
+    os.chmod(sandbox.runtime, 0o755)
+    done = second(sandbox)
+    assert done.returncode == 1
+    assert b"open to others" in done.stderr
     sandbox.runtime.rmdir()
     sandbox.runtime.symlink_to(sandbox.home)
     assert second(sandbox).returncode == 1

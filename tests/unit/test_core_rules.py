@@ -447,3 +447,16 @@ def test_esc_without_hook_or_status_is_seen_on_the_screen() -> None:
     b.claim("s1", screen(9000, "idle", cause="idle"), NOW)
     assert only(b).verdict.reason == "stopped"
     assert since(b) == 9000
+
+
+def test_of_two_open_requests_the_screen_shows_one() -> None:
+    agents = [{"agent_id": "a1"}, {"agent_id": "a2"}]
+    b = board()
+    for at, key, text, detail in (
+        (100, "A", "Bash: make a", agents[0]), (110, "B", "Bash: make b", agents[1]),
+    ):  # fmt: skip
+        asked = event("stuck", at, reason="permission", message=text, request=key, detail=detail)
+        b.apply(asked, NOW)
+    b.claim("s1", screen(2000, "stuck", text="Bash command make a Do you want to proceed?"), NOW)
+    b.claim("s1", screen(3000, "going", cause="busy"), NOW)
+    assert only(b).verdict.text == "Bash: make b"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from trailboss import paths
 from trailboss.emit import marks
 
 
@@ -47,3 +49,11 @@ def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     marks.put(tmp_path, "s")
     assert marks.of_session(tmp_path, "s") == set()
     marks.remove(tmp_path, "s", ["broker"])
+
+
+def test_only_old_marks_are_older(tmp_path: Path) -> None:
+    """A front makes its mark before its entry: a mark of now may be about to have one."""
+    marks.put(tmp_path, "s1", "new")
+    marks.put(tmp_path, "s1", "old")
+    os.utime(paths.marks_dir(tmp_path) / "s1.old", (1, 1))
+    assert marks.older_than(tmp_path, "s1", 5) == {"old"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -65,6 +67,9 @@ class Intake:
             self.journalled.add(event.journal)
         if event.id in self._ids:
             return False
+        if event.tmux_socket is not None:
+            # One server has one name, through whatever links it was reached.
+            event = replace(event, tmux_socket=os.path.realpath(event.tmux_socket))
         self._ids[event.id] = None
         while len(self._ids) > IDS_KEPT:
             self._ids.popitem(last=False)

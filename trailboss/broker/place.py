@@ -33,13 +33,13 @@ class Place:
         """
         os.umask(0o077)
         self.runtime = paths.ensure_private(paths.runtime_dir(env))
-        self.state = paths.ensure_private(paths.state_dir(env))
+        self.state = paths.ensure_private(paths.state_dir(env), tighten=True)
         for socket in self._sockets():
             paths.endpoint(socket)
         self._locks = [_lock(directory) for directory in {self.runtime, self.state}]
         self._inodes: dict[Path, int] = {}
         for directory in (paths.journal_dir(self.state), paths.marks_dir(self.state)):
-            paths.ensure_private(directory)
+            paths.ensure_private(directory, tighten=True)
         self._clear_sockets()
 
     def _sockets(self) -> tuple[Path, ...]:

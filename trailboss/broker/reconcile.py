@@ -17,7 +17,7 @@ from typing import Any
 from trailboss.adapters import claude_registry
 from trailboss.broker import processes
 from trailboss.broker.fleet import Fleet
-from trailboss.broker.screens import Screens, Stranger, is_stranger
+from trailboss.broker.screens import STALE, Screens, Stranger, is_stranger
 from trailboss.broker.survey import Findings, Known, Live, Survey, Unclaimed, homes_of
 from trailboss.core.board import Board, Session
 from trailboss.core.claims import Claim
@@ -132,8 +132,22 @@ class Reconciler:
             if session.pane is None or session.verdict.state == "ended":
                 continue
             if session.placed_at <= begun and self._fleet.is_gone(session.pane):
+                if self._lives_elsewhere(session):
+                    continue
                 claim = Claim(source="pane", at=self._now(), says="gone", cause="pane gone")
                 self._board.claim(session.session_id, claim, self._now())
+
+    def _lives_elsewhere(self, session: Session) -> bool:
+        """Whether the pane that is gone was never its own: its process lives, in another pane or
+        under a live status file. It is then placed by the process."""
+        if session.pid is None or not processes.alive(session.pid, session.pid_start):
+            return False
+        proved = self._fleet.pane_of_process(processes.ancestors(session.pid))
+        status = session.evidence.registry
+        if proved is None and (status is None or self._now() - status.checked_at > STALE):
+            return False
+        self._board.update(session.session_id, pane=proved)
+        return True
 
     def _take(self, found: Findings, begun: int, whole: bool) -> None:
         now = self._now()

@@ -34,6 +34,10 @@ log = logging.getLogger(__name__)
 BATCH = 1000
 #: The journal is left to the emit worker for this many ms.
 JOURNAL_AGE = 700
+#: Seconds between two removals of old event ids.
+PRUNE = 3600.0
+#: Seconds after which a mark whose entry was never seen is somebody's left-over.
+MARK_AGE = 10.0
 #: Bytes of a frame that the socket takes at all; an event above 1 MiB is set aside with its reason.
 MAX_FRAME = 64 * 1024 * 1024
 #: Seconds after an event at which the status files are read again, since they change just after.
@@ -78,6 +82,7 @@ class Broker:
         self._dirty = asyncio.Event()
         self._committed = asyncio.Condition()
         self._commits = 0
+        self._saved_rev = self.rev
         self._committing = False
         self._marked: set[str] = set()
         self._unsaved: dict[str, None] = {}
@@ -281,9 +286,10 @@ class Broker:
         events, names = self.intake.take_uncommitted()
         self._unsaved.update(dict.fromkeys(self.board.take_changed()))
         batch = [(i, self.board.sessions.get(i)) for i in self._unsaved]
-        if not (events or names or batch):
+        rev = self.rev
+        if not (events or names or batch) and rev == self._saved_rev:
             return True
-        meta = {"rev": str(self.rev)}
+        meta = {"rev": str(rev)}
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(
@@ -294,6 +300,7 @@ class Broker:
             self._alert(f"not saved: {error}")
             return False
         self._alert(None)
+        self._saved_rev = rev
         # What changed while it was being written stays for the next one.
         for session_id, session in batch:
             if self.board.sessions.get(session_id) is session:
@@ -333,10 +340,13 @@ class Broker:
                     marks.put(state, session_id)
                 continue
             found = marks.of_session(state, session_id)
-            waiting = (
-                {e.name for e in journal.entries(paths.journal_dir(state))} if found else set()
-            )
-            marks.remove(state, session_id, (m for m in found if m in names or m not in waiting))
+            over = {m for m in found if m in names or m == marks.BROKER}
+            if found - over:
+                # A front makes its mark before its entry: one without an entry may be about to.
+                waiting = {e.name for e in journal.entries(paths.journal_dir(state))}
+                old = marks.older_than(state, session_id, MARK_AGE)
+                over |= (found - waiting) & old
+            marks.remove(state, session_id, over)
             self._marked.discard(session_id)
 
     def _next_rev(self) -> int:
@@ -402,14 +412,24 @@ class Broker:
         await self.changed()
         return counts
 
+    def _prune(self) -> None:
+        try:
+            self.store.prune(self.now())
+        except Exception as error:  # a locked or full disk: another time
+            log.debug("not pruned: %s", error)
+
     async def _sweeps(self) -> None:
         """At the start, at every interval, and as soon as a suspended machine wakes."""
         interval = max(0.5, float(self.config["reconcile.sweep_s"]))
+        pruned = 0.0
         while True:
             try:
                 await self.reconcile()
             except Exception:
                 log.exception("a sweep failed")
+            if time.time() - pruned > PRUNE:
+                pruned = time.time()
+                await asyncio.get_running_loop().run_in_executor(self._writer, self._prune)
             end = time.time() + interval
             while (left := end - time.time()) > 0:
                 before = time.time()

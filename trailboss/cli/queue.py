@@ -55,6 +55,8 @@ def _reconcile(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     options = parser.parse_args(argv)
+    with Client() as client:
+        client.call("ping")  # a sweep may take long; that nobody is there is told at once
     with Client(timeout_ms=15_000) as client:
         found = client.call("reconcile.run")
     if options.json:

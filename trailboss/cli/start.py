@@ -41,7 +41,7 @@ def run(verb: str, argv: list[str]) -> int:
     try:
         tmux = ensure_tmux()
         server = choose_server(env)
-        with _one_at_a_time(paths.ensure_private(paths.state_dir(env))):
+        with _one_at_a_time(paths.ensure_private(paths.state_dir(env), tighten=True)):
             dashboard = home.ensure_dashboard(server, env, _terminal_size())
             if not _answers():
                 _start_broker(server, env)
@@ -79,7 +79,7 @@ def choose_server(env: Mapping[str, str]) -> Server:
     if named:
         return Server(named[0])
     # tmux itself makes and checks that directory, but not for a socket given by its path.
-    directory = paths.ensure_private(socket_directory(env))
+    directory = paths.ensure_private(socket_directory(env), tighten=True)
     return Server(os.path.realpath(directory / "default"))
 
 

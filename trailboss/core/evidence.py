@@ -352,14 +352,23 @@ def _screen(old: Evidence, claim: Claim) -> Step:
         claim = replace(claim, at=known.at)
     new = replace(old, screen=claim)
     if claim.says == "stuck":
+        alone = len(old.requests) == 1
         seen = {
-            k: replace(r, on_screen=True) if r.opened_at <= claim.checked_at else r
+            k: replace(r, on_screen=True)
+            if r.opened_at <= claim.checked_at and (alone or _shows(claim, r))
+            else r
             for k, r in old.requests.items()
         }
         new = replace(new, requests=seen, ran_at=max(new.ran_at, claim.at))
         return Step(new, fresh=not same and not old.requests)
     gone = [r for r in old.requests.values() if r.on_screen and r.opened_at < claim.checked_at]
     return _settle(new, gone, claim.checked_at)
+
+
+def _shows(claim: Claim, request: Request) -> bool:
+    """Whether the dialog on the screen is that request's: of several open, one is shown."""
+    asked = request.text.partition(": ")[2] or request.text
+    return bool(asked) and " ".join(asked.split()) in " ".join(claim.text.split())
 
 
 def _settle(evidence: Evidence, over: list[Request], at: int) -> Step:

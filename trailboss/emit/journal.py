@@ -17,7 +17,7 @@ from typing import NamedTuple
 from trailboss import adapters
 from trailboss.adapters.base import Ancestor, Payload
 from trailboss.emit import body, procs
-from trailboss.events import Event
+from trailboss.events import BadEvent, Event
 
 #: The variables that the front writes into `NAME.env`, in its order.
 VARIABLES = (
@@ -212,6 +212,11 @@ def events_of(entry: Entry) -> list[Event]:
         events = adapter.events(payload)
     except Exception as error:
         raise BadEntry(f"the adapter {payload.harness:.40} failed: {describe(error)}") from error
+    try:
+        # The same door as the socket's: what an adapter made of a payload is checked like any.
+        events = [Event.from_dict(event.to_dict()) for event in events]
+    except BadEvent as error:
+        raise BadEntry(f"the event is not valid: {error}") from error
     if events:
         events = [*events[:-1], replace(events[-1], journal=entry.name)]
     return events

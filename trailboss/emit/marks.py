@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from trailboss import paths
 #: The session ids that the front looks marks up for; others have none and are always journalled.
 _SESSION = re.compile(r"[A-Za-z0-9-]{1,100}\Z")
 _NAME = re.compile(r"[A-Za-z0-9.-]{1,100}\Z")
+
+
+#: The name of the broker's own mark, which stands while a session is queued.
+BROKER = "broker"
 
 
 def of_session(state: Path, session_id: str) -> set[str]:
@@ -31,7 +36,20 @@ def of_session(state: Path, session_id: str) -> set[str]:
         return set()
 
 
-def put(state: Path, session_id: str, name: str = "broker") -> None:
+def older_than(state: Path, session_id: str, seconds: float) -> set[str]:
+    """The names of those of that session's marks that were made longer ago than that."""
+    end = time.time() - seconds
+    out = set()
+    for name in of_session(state, session_id):
+        try:
+            if (paths.marks_dir(state) / f"{session_id}.{name}").stat().st_mtime < end:
+                out.add(name)
+        except OSError:
+            continue
+    return out
+
+
+def put(state: Path, session_id: str, name: str = BROKER) -> None:
     """Make a mark, so that this session's tool hooks are journalled from now on.
 
     Where it cannot be made, or the id or name is not one a file may bear, nothing happens: a
