@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 
 from tests.harness.wait import until
@@ -55,9 +57,29 @@ def test_explain(world: World) -> None:
     text = done.stdout.decode()
     assert "in the queue, because it has asked and nobody has answered" in text
     assert "PermissionRequest" in text
-    found = orjson.loads(world.sandbox.trailboss("explain", world.panes["one"], "--json").stdout)
+
+    def explained() -> dict[str, Any]:
+        done = world.sandbox.trailboss("explain", world.panes["one"], "--json")
+        found: dict[str, Any] = orjson.loads(done.stdout)
+        return found
+
+    until(lambda: {c["source"] for c in explained()["evidence"]} >= {"hook", "registry"})
+    found = explained()
     assert found["stuck"] is True
-    assert {c["source"] for c in found["evidence"]} >= {"hook", "registry"}
     times = [c["at"] for c in found["evidence"]]
     assert times == sorted(times)
     assert all(set(c) == {"source", "at", "says", "text"} for c in found["evidence"])
+
+
+def test_without_hooks_the_status_file_is_watched(world: World) -> None:
+    """No sweep comes to help: its file is noticed as it appears, and its pane is found."""
+    world.broker.stop()
+    (world.sandbox.home / ".claude").mkdir(exist_ok=True)
+    world.broker.env["TRAILBOSS_RECONCILE_SWEEP_S"] = "3600"
+    world.broker.start()
+    until(lambda: world.broker.call("status")["last_reconcile"])
+    agent = world.agent("one", hooks=False)
+    agent.do("permission touch x")
+    (item,) = world.broker.wait_queue(agent.session_id)
+    assert item["source"] == "registry"
+    until(lambda: world.broker.items()[0]["pane_id"] == world.panes["one"], what="its pane")

@@ -11,7 +11,6 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from trailboss.adapters import claude_registry
@@ -49,6 +48,8 @@ class Reconciler:
         self._watch_failed = False
         self.screens = Screens(board, fleet, now)
         self._new_server = False
+        self._unplaced = False
+        self._sought: set[int] = set()
         self.last_sweep: int | None = None
 
     def close(self) -> None:
@@ -83,6 +84,11 @@ class Reconciler:
         """Look at the status files, and at these transcripts."""
         async with self._running:
             await self._look(only=paths, whole=False)
+            if self._unplaced:
+                # A session in a pane that is newer than the last look at tmux.
+                self._unplaced = False
+                await self._fleet.refresh()
+                await self._look(only=frozenset(), whole=False)
 
     async def _look(self, only: frozenset[str] | None, whole: bool) -> None:
         known, homes = self._known(), self._homes()
@@ -242,6 +248,9 @@ class Reconciler:
             pane = self._fleet.pane_of_process(host.chain) if host else None
             return {"pane": pane, "attach": f"claude attach {status.job_id}"}
         pane = self._fleet.pane_of_process(live.chain)
+        if pane is None and status.pid not in self._sought:
+            self._sought.add(status.pid)
+            self._unplaced = True
         if pane is None or pane == session.pane:
             return {}
         return {"pane": pane, "placed_at": now, "left_pane": False}
@@ -315,7 +324,11 @@ class Reconciler:
     # --- watching -----------------------------------------------------------------------
 
     def _watched(self) -> frozenset[str]:
-        paths = {str(Path(home) / "sessions") for home in self._homes()}
+        paths = set()
+        for home in self._homes():
+            directory = os.path.join(home, "sessions")
+            # Where it is not there yet, its coming is what to watch for.
+            paths.add(directory if os.path.isdir(directory) else home)
         for session in self._known():
             if session.transcript_path:
                 paths.add(os.path.dirname(session.transcript_path))
