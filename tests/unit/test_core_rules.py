@@ -460,3 +460,39 @@ def test_of_two_open_requests_the_screen_shows_one() -> None:
     b.claim("s1", screen(2000, "stuck", text="Bash command make a Do you want to proceed?"), NOW)
     b.claim("s1", screen(3000, "going", cause="busy"), NOW)
     assert only(b).verdict.text == "Bash: make b"
+
+
+def test_the_grace_ends_when_the_tasks_end_without_waking_it() -> None:
+    """Contract, rule 5: the status file goes from `shell` to `idle`."""
+    tasks = {"background_tasks": [{"id": "b1", "status": "running"}]}
+    b = board(event("stuck", NOW - 60_000, detail=tasks))
+    b.claim("s1", claim("registry", NOW - 59_900, "idle", cause="shell"), NOW)
+    assert b.head(NOW) is None
+    b.claim("s1", claim("registry", NOW - 10, "idle", cause="idle"), NOW)
+    assert b.head(NOW) is not None
+    assert since(b) == NOW - 60_000
+
+
+def test_a_clock_set_back_holds_nothing_off() -> None:
+    b = board(event("stuck", NOW - 100))
+    b.skip(None, NOW)
+    assert b.head(NOW) is None
+    earlier = NOW - 3_600_000
+    assert b.head(earlier) is not None
+    b.claim("s1", claim("registry", earlier, "going", checked_at=earlier), earlier)
+    assert ids(b, earlier) == []
+
+
+def test_a_claim_of_the_future_counts_as_now() -> None:
+    b = board(event("unstuck", NOW - 100))
+    b.claim("s1", claim("transcript", NOW + 3_600_000, "going", scope="main"), NOW)
+    b.apply(event("stuck", NOW + 10), NOW + 10)
+    assert ids(b, NOW + 10) == ["s1"]
+
+
+def test_a_long_busy_screen_is_a_turn() -> None:
+    b = board(event("registered", 100))
+    b.claim("s1", screen(1000, "going", cause="busy"), NOW)
+    b.claim("s1", screen(61_000, "going", cause="busy"), NOW)
+    b.claim("s1", screen(62_000, "idle", cause="idle"), NOW)
+    assert only(b).verdict.reason == "stopped"

@@ -60,7 +60,8 @@ class Announcer:
 
     def _due(self, session: Session) -> int:
         assert session.entry is not None
-        return session.entry.queued_at + HOLD.get(session.verdict.reason or "", 0)
+        # A moment later than now is of before the clock was set back.
+        return min(session.entry.queued_at, self._now()) + HOLD.get(session.verdict.reason or "", 0)
 
     def notify(self) -> None:
         """Something may have changed: announce it, now or when its time has come."""

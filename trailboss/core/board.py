@@ -106,6 +106,9 @@ class Board:
         session = self.sessions.get(session_id)
         if session is None:
             return None
+        if claim.at > now:
+            claim = replace(claim, at=now)
+        session = _latest_stored(session, now, claim.at - 1)
         updated = self._judge(session, claim, now)
         if updated.verdict != session.verdict or updated.entry != session.entry:
             self._store(updated)

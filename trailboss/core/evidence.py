@@ -351,6 +351,8 @@ def _screen(old: Evidence, claim: Claim) -> Step:
     ):
         claim = replace(claim, at=known.at)
     new = replace(old, screen=claim)
+    if claim.says == "going" and claim.checked_at - claim.at > SHORT_BUSY:
+        new = replace(new, ran_at=max(new.ran_at, claim.checked_at))
     if claim.says == "stuck":
         alone = len(old.requests) == 1
         seen = {

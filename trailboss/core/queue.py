@@ -33,9 +33,10 @@ class Entry:
     grace: bool = False
 
     def standing(self, now: int) -> Standing:
+        """A cooldown that began later than now holds nothing off: the clock was set back."""
         if self.snoozed_until > now:
             return "snoozed"
-        return "cooling" if self.cooldown_until > now else "ready"
+        return "cooling" if self.cooldown_until > now >= self.place else "ready"
 
 
 Key = TypeVar("Key")

@@ -204,6 +204,11 @@ def _stopped(evidence: Evidence, witnesses: list[Claim], newest: Claim) -> Verdi
         "screen": "its screen shows the prompt",
         "detector": "its pane has been quiet",
     }[newest.source]
+    detail = spoken.detail
+    status = evidence.registry
+    if status is not None and status.cause == "idle" and status.at > spoken.at + SETTLE:
+        # `shell` has become `idle`: the background tasks have ended without waking it.
+        detail = {k: v for k, v in detail.items() if k != "background_tasks"}
     return Verdict(
         state="stuck",
         rule=rule,
@@ -212,7 +217,7 @@ def _stopped(evidence: Evidence, witnesses: list[Claim], newest: Claim) -> Verdi
         text=spoken.text,
         cause=spoken.cause,
         source=spoken.source if spoken.source == "hook" else agreeing[0].source,
-        detail=spoken.detail,
+        detail=detail,
     )
 
 
