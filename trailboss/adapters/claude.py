@@ -44,7 +44,8 @@ _ASKING = frozenset(
         "worker_permission_prompt",
     }
 )
-_PROCESS_NAMES = ("claude", "claude.exe")
+#: What its processes are called.
+PROCESS_NAMES = ("claude", "claude.exe")
 
 
 class Claude:
@@ -319,7 +320,7 @@ def _process(payload: Payload) -> Ancestor | None:
     if named.isdigit():
         pid = int(named)
         return next((a for a in payload.ancestors if a.pid == pid), Ancestor(pid, 0, "claude"))
-    return next((a for a in payload.ancestors if a.comm in _PROCESS_NAMES), None)
+    return next((a for a in payload.ancestors if a.comm in PROCESS_NAMES), None)
 
 
 def _string(value: Any) -> str | None:

@@ -15,6 +15,7 @@ import orjson
 
 from trailboss.broker.fleet import Fleet, on_server
 from trailboss.core.board import Board, Session
+from trailboss.core.queue import next_change
 from trailboss.text import clean
 from trailboss.tmux.options import Stop, View, status_text
 
@@ -100,18 +101,11 @@ class Announcer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        times = []
-        for session in self._board.queue(now):
-            assert session.entry is not None
-            times += [
-                t
-                for t in (
-                    self._due(session),
-                    session.entry.cooldown_until,
-                    session.entry.snoozed_until,
-                )
-                if t > now
-            ]
+        queued = self._board.queue(now)
+        times = [t for t in map(self._due, queued) if t > now]
+        ready_at = next_change((s.entry for s in queued if s.entry), now)
+        if ready_at is not None:
+            times.append(ready_at)
         if times:
             delay = (min(times) - now) / 1000 + 0.002
             self._timer = asyncio.get_running_loop().call_later(delay, self.notify)

@@ -85,6 +85,8 @@ class Broker:
         self._saved_rev = self.rev
         self._committing = False
         self._marked: set[str] = set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._glancing: asyncio.Task[None] | None = None
         self._unsaved: dict[str, None] = {}
 
     @staticmethod
@@ -210,7 +212,7 @@ class Broker:
                 self._changed_soon()
 
     def _refresh_soon(self) -> None:
-        if getattr(self, "_refreshing", None) is None or self._refreshing.done():
+        if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh())
 
     async def _refresh(self) -> None:
@@ -219,7 +221,7 @@ class Broker:
         await asyncio.sleep(1)  # a pane that nobody can find must not make this a loop
 
     def _look_again(self) -> None:
-        if getattr(self, "_glancing", None) is None or self._glancing.done():
+        if self._glancing is None or self._glancing.done():
             self._glancing = asyncio.create_task(self._glance())
 
     async def _glance(self) -> None:

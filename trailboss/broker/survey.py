@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from trailboss.adapters import claude_registry
+from trailboss.adapters.claude import PROCESS_NAMES, config_home
 from trailboss.adapters.claude_registry import Status
 from trailboss.adapters.claude_transcript import Reader
 from trailboss.broker import processes
@@ -27,7 +28,6 @@ from trailboss.core.claims import Claim
 
 #: Claims taken from one pass over one transcript: the last ones are those that count.
 CLAIMS = 20
-PROCESS_NAMES = ("claude", "claude.exe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class Survey:
         for process in free:
             cwd = processes.working_directory(process.pid)
             env = processes.environment(process.pid)
-            home = env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
+            home = config_home(env) or "/.claude"
             if cwd is not None:
                 by_directory.setdefault((home, cwd), []).append(process)
         for (home, cwd), group in by_directory.items():

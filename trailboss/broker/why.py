@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from trailboss.adapters.claude import PROCESS_NAMES, config_home
 from trailboss.broker import processes
 from trailboss.broker.fleet import Fleet
 from trailboss.broker.headless import OPTIONS
-from trailboss.broker.survey import PROCESS_NAMES
 from trailboss.core.board import Board, PaneRef, Session
 from trailboss.text import clean, duration
 from trailboss.tmux.panes import Pane
@@ -91,7 +91,7 @@ def _nobody(pane: Pane, ended: Session | None) -> str:
 def _hooked(pid: int) -> bool:
     """Whether the settings of that process's home name our emitter."""
     env = processes.environment(pid)
-    home = env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
+    home = config_home(env) or "/.claude"
     try:
         return b"trailboss-emit" in (Path(home) / "settings.json").read_bytes()
     except OSError:

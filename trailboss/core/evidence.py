@@ -149,6 +149,7 @@ def _asked(old: Evidence, claim: Claim) -> Step:
         return Step(old)
     request = Request(
         key=key,
+        # Asked again it is the same wait; those without a key are one slot.
         opened_at=known.opened_at if known else claim.at,
         agent_id=claim.agent_id,
         text=claim.text,
@@ -157,9 +158,6 @@ def _asked(old: Evidence, claim: Claim) -> Step:
         detail=claim.detail,
         witnessed=known.witnessed if known else False,
     )
-    if known is not None and not key:
-        # Requests without a key are one slot: a later one replaces the text, not the wait.
-        request = replace(request, opened_at=known.opened_at)
     new = replace(_alive(old, claim.at), requests={**old.requests, key: request})
     fresh = known is None or (not key and known.text != claim.text)
     return Step(replace(new, ran_at=max(new.ran_at, claim.at)), fresh=fresh)

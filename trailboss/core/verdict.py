@@ -64,7 +64,7 @@ _GONE = {
 
 
 def _asking(evidence: Evidence) -> Verdict:
-    requests = sorted(evidence.requests.values(), key=lambda r: r.opened_at)
+    requests = open_requests(evidence)
     oldest, newest = requests[0], requests[-1]
     if len(requests) == 1:
         rule = "it has asked and nobody has answered"
